@@ -22,9 +22,20 @@ pub enum Origin {
     /// Built into Pinfold; the text says what it protects.
     Builtin { what: String },
     /// A shipped profile or one of the user's own.
-    Profile { name: String, line: u32, column: u32, key: String },
+    Profile {
+        name: String,
+        line: u32,
+        column: u32,
+        key: String,
+    },
     /// A policy file. `line` and `column` count from 1; `key` is the dotted key, such as `network.allow[3]`.
-    File { scope: Scope, path: PathBuf, line: u32, column: u32, key: String },
+    File {
+        scope: Scope,
+        path: PathBuf,
+        line: u32,
+        column: u32,
+        key: String,
+    },
     /// An imported Sandbox Runtime settings file.
     Settings { path: PathBuf, key: String },
     /// A command-line flag, spelled with its dashes.
@@ -55,7 +66,8 @@ impl Origin {
 }
 
 fn file_name(path: &Path) -> std::path::Display<'_> {
-    path.file_name().map_or_else(|| path.display(), |name| Path::new(name).display())
+    path.file_name()
+        .map_or_else(|| path.display(), |name| Path::new(name).display())
 }
 
 impl fmt::Display for Origin {

@@ -40,29 +40,74 @@ pub struct Listeners {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
     /// Makes a folder and its missing parents.
-    Dir { path: RawPath, mode: u32 },
-    /// Makes a file on a file system of the sandbox's own.
-    File { path: RawPath, mode: u32, content: serde_bytes::ByteBuf },
-    Symlink { path: RawPath, target: RawPath },
+    Dir {
+        path: RawPath,
+        mode: u32,
+    },
+    /// Makes a file; where the host has one of that name, covers it.
+    File {
+        path: RawPath,
+        mode: u32,
+        content: serde_bytes::ByteBuf,
+    },
+    /// Makes an empty file where there is none: a mount point.
+    EmptyFile {
+        path: RawPath,
+    },
+    Symlink {
+        path: RawPath,
+        target: RawPath,
+    },
     /// A new tmpfs, `nosuid,nodev`.
-    Tmpfs { path: RawPath, mode: u32, size: u64, inodes: u64 },
-    /// A recursive clone of a host path, with `nosuid,nodev` on the whole tree. Makes the target where its parent is the
-    /// sandbox's own.
-    Bind { source: RawPath, target: RawPath, access: Access, node: Node },
+    Tmpfs {
+        path: RawPath,
+        mode: u32,
+        size: u64,
+        inodes: u64,
+    },
+    /// A recursive clone of a host path, with `nosuid,nodev` on the whole tree. The target exists.
+    Bind {
+        source: RawPath,
+        target: RawPath,
+        access: Access,
+        node: Node,
+    },
     /// Clones a path of the view as built so far onto itself (or elsewhere in the view).
-    Rebind { source: RawPath, target: RawPath, access: Access, node: Node },
+    Rebind {
+        source: RawPath,
+        target: RawPath,
+        access: Access,
+        node: Node,
+    },
     /// Covers a folder with an empty one that cannot be written, a file with one that cannot be opened.
-    Mask { target: RawPath, node: Node },
+    Mask {
+        target: RawPath,
+        node: Node,
+    },
     /// Reads come from `lower`, writes land in `upper`.
-    Overlay { lower: RawPath, upper: RawPath, work: RawPath, target: RawPath },
+    Overlay {
+        lower: RawPath,
+        upper: RawPath,
+        work: RawPath,
+        target: RawPath,
+    },
     /// A new procfs with its host-wide parts read-only or masked.
-    Proc { path: RawPath },
+    Proc {
+        path: RawPath,
+    },
     /// A new devpts instance.
-    Devpts { path: RawPath },
+    Devpts {
+        path: RawPath,
+    },
     /// A device node of the host.
-    Device { source: RawPath, target: RawPath },
+    Device {
+        source: RawPath,
+        target: RawPath,
+    },
     /// Makes a mount of the view read-only; its submounts stay as they are.
-    Seal { path: RawPath },
+    Seal {
+        path: RawPath,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,4 +167,32 @@ pub struct Proof {
     pub landlocked: RawPath,
     /// A path that cannot be opened, if the policy hides one.
     pub hidden: Option<RawPath>,
+    /// A path that can be neither written nor moved, if one is protected.
+    pub protected: Option<RawPath>,
+    pub extent: Extent,
+}
+
+/// How much the self-test looks at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Extent {
+    /// What a start has time for.
+    #[default]
+    Start,
+    /// Everything. Each check writes a [`Finding`](crate::wire::Finding) to standard output, and no command is executed.
+    Full(Trial),
+}
+
+/// What a full self-test has to play with: a workspace of its own, made for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// A writable folder.
+    pub workspace: RawPath,
+    /// A protected file, a protected folder, and a protected name that does not exist, all in the workspace.
+    pub protected_file: RawPath,
+    pub protected_folder: RawPath,
+    pub absent: RawPath,
+    /// A file in the workspace that the policy hides.
+    pub hidden: RawPath,
+    /// A folder with a private layer over it and one file in it, where layers are tested.
+    pub layered: Option<RawPath>,
 }

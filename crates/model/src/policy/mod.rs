@@ -1,4 +1,36 @@
-//! The merged policy: what every source together permits, each rule with its origin.
+//! The policy: what each source says, what all together permit, each rule with its origin.
+//!
+//! Text becomes a [`Layer`] (a TOML file, an imported settings file, or flags), layers become one [`Policy`], and its path rules
+//! become a [`View`](access::View). No step does I/O.
+
+pub mod access;
+mod document;
+mod entry;
+mod error;
+mod flags;
+pub mod glob;
+mod layer;
+mod loosening;
+mod merge;
+mod parse;
+pub mod path;
+mod print;
+pub mod quantity;
+mod schema;
+mod source;
+mod spelling;
+pub mod srt;
+
+pub use error::{Place, PolicyError, harmless_text, is_harmless};
+pub use flags::Flags;
+pub use layer::{Authority, Layer};
+pub use loosening::{DEFAULT_SCAN_DEPTH, Loosening};
+pub use merge::merge;
+pub use parse::LARGEST_FILE;
+pub use path::{Base, PathFault};
+pub use schema::json_schema;
+pub use source::SourceName;
+pub use spelling::closest;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
