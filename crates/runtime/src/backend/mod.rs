@@ -1,0 +1,3 @@
+//! What a sandbox's wall is made of. So far there is one: a process tree.
+
+pub mod process;
